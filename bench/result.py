@@ -112,7 +112,10 @@ def build(scenario: Scenario, done: list[Done], images: Mapping[str, Mapping[str
     checks = [c for text in scenario.checks if (c := _check(text, by_name))]
     return {
         "format": FORMAT, "scenario": scenario.name, "title": scenario.title, **about,
-        "options": scenario.options, "cpus": scenario.cpus, "memory_mb": scenario.memory,
+        "notes": scenario.notes,
+        "options": {k: scenario.options[k] for k in scenario.option_names},
+        "variables": {k: v for k, v in scenario.options.items() if k not in scenario.option_names},
+        "cpus": scenario.cpus, "memory_mb": scenario.memory,
         "arms": arms, "against": against, "checks": checks, "published": figures,
         "rows": [{"label": r.label, "expression": r.expression, "better": r.better, "chart": r.chart}
                  for r in scenario.rows]}

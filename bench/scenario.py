@@ -47,21 +47,26 @@ class Scenario:
     workload: str
     rows: list[Row]
     checks: list[str]
+    notes: list[str]
+    option_names: list[str]
 
     def guest_options(self, arm: Arm) -> dict[str, str]:
         return {**self.options, **arm.options}
 
     def command_line(self, arm: Arm) -> str:
-        try:
-            line = string.Template(self.append).substitute(self.guest_options(arm))
-        except (KeyError, ValueError) as e:
-            raise ScenarioError(f"{self.name}: append: no option or variable {e}") from None
-        return " ".join(line.split())
+        return " ".join(_substitute(self.append, self.guest_options(arm)).split())
 
 
 def holds(condition: str, options: Mapping[str, str]) -> bool:
     """True if every OPTION=VALUE of the condition is so; the empty condition is true."""
     return all(options.get(c.split("=", 1)[0]) == c.split("=", 1)[1] for c in condition.split())
+
+
+def _substitute(text: str, options: Mapping[str, str]) -> str:
+    try:
+        return string.Template(text).substitute(options)
+    except (KeyError, ValueError) as e:
+        raise ScenarioError(f"no option or variable {e} for '{text[:60]}'") from None
 
 
 def _allowed(name: str, value: str, values: str) -> None:
@@ -145,6 +150,8 @@ def load(path: Path, given: Mapping[str, str], smoke: bool = False) -> Scenario:
             workload=shell["workload"].strip(),
             rows=_rows(ini, options),
             checks=_checks(ini, options),
+            notes=[_substitute(n, options) for n in ini["scenario"].get("notes", "").splitlines() if n],
+            option_names=list(ini["options"]),
         )
     except (configparser.Error, KeyError, ValueError) as e:
         raise ScenarioError(f"{path.name}: {str(e).splitlines()[0]}") from None

@@ -126,7 +126,7 @@ def caption(document: Document) -> list[str]:
     compilers = {m[1] for a in document["arms"] if (m := re.search(r"\) \(([^)]*\) [\d.]+)", a["image"]["proc_version"]))}
     out.append(f"compiler: {'; '.join(sorted(compilers)) or 'unknown'}")
     command = next(iter(document["arms"][0]["runs"][0]["sections"].values()))["command"]
-    out.append(f"command: {command}")
+    out += [f"command: {command}", *document["notes"]]
     if document["published"]:
         p = document["published"]
         out.append(f"published, other hardware: {p['text']}; {p['hardware']}")

@@ -36,7 +36,7 @@ need() { # COMMAND PACKAGE
 	command -v "$1" >/dev/null || die "$1 not found: install package $2 (scripts/install-deps does)"
 }
 
-CACHE=${ZFOLIO_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/zfolio}
+CACHE=${ZFOLIO_CACHE:-~/.cache/zfolio}
 TREE=${TREE:-}
 BUILD=$TOP/build
 if [ -n "$TREE" ]; then
@@ -92,13 +92,17 @@ pin_one() {
 series_patches() { # STACK: paths below patches/, in order
 	sed -e 's/[[:space:]]*#.*//' -e '/^[[:space:]]*$/d' "$TOP/series/$1"
 }
-# What the patches of a stack are, as one hash: the order and the content.
+# What the patches of a stack are, as one hash: the order and the content, cover letters too.
 series_hash() {
-	local p
-	series_patches "$1" | while IFS= read -r p; do
-		printf '%s\n' "$p"
-		cat "$TOP/patches/$p" || exit 1
-	done | sha256sum | cut -c1-64
+	local p letters=()
+	for p in "$TOP/patches/$1"/*/0000-cover-letter; do [ ! -f "$p" ] || letters+=("$p"); done
+	{
+		series_patches "$1" | while IFS= read -r p; do
+			printf '%s\n' "$p"
+			cat "$TOP/patches/$p" || exit 1
+		done
+		[ ${#letters[@]} -eq 0 ] || cat "${letters[@]}"
+	} | sha256sum | cut -c1-64
 }
 
 # One build at a time for a build directory; a script called by the holder does not wait for itself.

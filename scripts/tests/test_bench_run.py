@@ -41,6 +41,7 @@ class Run(unittest.TestCase):
         for arm in fixture.SPEED:
             for n in range(1, 6):
                 (self.streams / f"{arm}-{n}").write_text(fixture.text(arm, n))
+                (self.streams / f"image-{n}").write_text(fixture.text("case1", n))
         (self.streams / "console").write_text("Linux version 6.12.117\n")
         (self.dir / "boot").write_text(BOOT)
         (self.dir / "boot").chmod(0o755)
@@ -118,6 +119,13 @@ class Run(unittest.TestCase):
         self.assertEqual(status, 0)
         self.assertNotIn("after vs", out)
         self.assertNotIn("check:", out)
+
+    def test_the_users_own_image(self) -> None:
+        status, out, err = self.bench("--image", f"image={self.dir / 'bzImage'}", "--arms", "case2 after image")
+        self.assertEqual(status, 0, err)
+        for head in ("image vs case2", "image vs after", "after vs case2"):
+            self.assertIn(head, out.splitlines()[0])
+        self.assertIn("image: 6.12.117-case1 (image): the kernel given as KERNEL_IMAGE=", out)
 
     def test_smoke_has_no_table(self) -> None:
         status, out, err = self.bench("--smoke", "--option", "DATA=usemem")

@@ -241,6 +241,16 @@ class Files(Lint):
         self.finds("series-files", "01-answer/notes.txt does not belong there")
         self.finds("series-files", "01-answer: no 0000-cover-letter")
 
+    def test_maintainers(self) -> None:
+        snippet = self.top / "MAINTAINERS.snippet"
+        self.passes("maintainers", "2 new files")
+        self.edit(snippet, "F:\tmm/tests/\n", "")
+        self.finds("maintainers", "no F: line for mm/tests/zswap_kunit.c")
+        self.edit(snippet, "answer.sh", "question.sh")
+        self.finds("maintainers", "F: tools/testing/selftests/mm/question.sh is no file that a stack adds")
+        snippet.unlink()
+        self.finds("maintainers", "could not run: MAINTAINERS.snippet does not exist")
+
     def test_shellcheck(self) -> None:
         self.put(self.top / "scripts/bad", "#!/bin/bash\n# SPDX-License-Identifier: GPL-2.0-only\nrm -rf $1/*\n")
         self.finds("shellcheck", "scripts/bad:3:")
