@@ -113,8 +113,8 @@ def build(scenario: Scenario, done: list[Done], images: Mapping[str, Mapping[str
     return {
         "format": FORMAT, "scenario": scenario.name, "title": scenario.title, **about,
         "notes": scenario.notes,
-        "options": {k: scenario.options[k] for k in scenario.option_names},
-        "variables": {k: v for k, v in scenario.options.items() if k not in scenario.option_names},
+        "options": {k: scenario.options[k] for k in scenario.defaults},
+        "variables": {k: v for k, v in scenario.options.items() if k not in scenario.defaults},
         "cpus": scenario.cpus, "memory_mb": scenario.memory,
         "arms": arms, "against": against, "checks": checks, "published": figures,
         "rows": [{"label": r.label, "expression": r.expression, "better": r.better, "chart": r.chart}

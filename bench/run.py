@@ -96,10 +96,11 @@ def _run(a: argparse.Namespace) -> int:
     runs = a.runs or least
     if runs < least:
         raise scenario.ScenarioError(f"RUNS={runs}: at least {least} with ACCEL={a.accel}")
-    name = "-".join([s.name, *(s.options[o] for o in s.named_by)])
+    # The sizes of a smoke run are nobody's choice, so they do not name it.
+    name = f"smoke-{s.name}" if a.smoke else s.directory()
     if a.accel != "icount":
         name += f"-{a.accel}"
-    final, partial = a.out / (f"smoke-{name}" if a.smoke else name), a.out / f"{name}.partial"
+    final, partial = a.out / name, a.out / f"{name}.partial"
     shutil.rmtree(partial, ignore_errors=True)
     # Guests on wall time disturb each other; instruction counts do not.
     parallel = a.jobs or (min(2, os.cpu_count() or 1) if a.accel == "icount" else 1)
@@ -112,7 +113,7 @@ def _run(a: argparse.Namespace) -> int:
         "smoke": a.smoke, "qemu": _qemu(), "command": a.command,
     }, result.published(HERE / "published" / s.name, s.options))
     if a.smoke:
-        print(f"bench: smoke run of {s.name}: {len(done)} guest ran, every task reported; no figures from so small a run")
+        print(f"bench: smoke run of {s.name}: every task of {len(done)} guest(s) reported; too small for figures")
     else:
         print(table.text(document))
         print(table.notes(document), end="")

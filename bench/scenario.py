@@ -48,7 +48,14 @@ class Scenario:
     rows: list[Row]
     checks: list[str]
     notes: list[str]
-    option_names: list[str]
+    defaults: dict[str, str]
+
+    def directory(self) -> str:
+        """Where the result goes: an option that is not at its default gets a result of its own."""
+        named = [self.options[o] for o in self.named_by]
+        other = [f"{o}{self.options[o]}" for o, d in self.defaults.items()
+                 if o not in self.named_by and self.options[o] != d]
+        return "-".join([self.name, *named, *other])
 
     def guest_options(self, arm: Arm) -> dict[str, str]:
         return {**self.options, **arm.options}
@@ -151,7 +158,7 @@ def load(path: Path, given: Mapping[str, str], smoke: bool = False) -> Scenario:
             rows=_rows(ini, options),
             checks=_checks(ini, options),
             notes=[_substitute(n, options) for n in ini["scenario"].get("notes", "").splitlines() if n],
-            option_names=list(ini["options"]),
+            defaults={o: spec.partition("|")[0].strip() for o, spec in ini["options"].items()},
         )
     except (configparser.Error, KeyError, ValueError) as e:
         raise ScenarioError(f"{path.name}: {str(e).splitlines()[0]}") from None

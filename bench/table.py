@@ -123,7 +123,8 @@ def caption(document: Document) -> list[str]:
         image = arm["image"]
         commit = f", commit {image['commit'][:12]}" if image.get("commit") else ""
         out.append(f"{arm['name']}: {image['release']} ({arm['kernel']}{commit}): {arm['text']}")
-    compilers = {m[1] for a in document["arms"] if (m := re.search(r"\) \(([^)]*\) [\d.]+)", a["image"]["proc_version"]))}
+    compilers = {m[1] for a in document["arms"]
+                 if (m := re.search(r"\) \(([^)]*\) [\d.]+)", a["image"]["proc_version"]))}
     out.append(f"compiler: {'; '.join(sorted(compilers)) or 'unknown'}")
     command = next(iter(document["arms"][0]["runs"][0]["sections"].values()))["command"]
     out += [f"command: {command}", *document["notes"]]

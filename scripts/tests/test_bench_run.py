@@ -67,12 +67,12 @@ class Run(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertEqual(out, "")
         self.assertIn(reason, err.splitlines()[-1])
-        self.assertFalse((self.out / "store-64K-zstd-usemem-ssd").exists())
+        self.assertFalse((self.out / "store-64K-zstd-usemem").exists())
 
     def test_every_file(self) -> None:
         status, out, err = self.bench()
         self.assertEqual(status, 0, err)
-        final = self.out / "store-64K-zstd-usemem-ssd"
+        final = self.out / "store-64K-zstd-usemem"
         self.assertTrue(out.rstrip().endswith(f"report: {final / 'report.html'}"))
         for name in ("result.json", "table.md", "chart.svg", "report.html"):
             self.assertTrue((final / name).stat().st_size, name)
@@ -131,7 +131,11 @@ class Run(unittest.TestCase):
         status, out, err = self.bench("--smoke", "--option", "DATA=usemem")
         self.assertEqual(status, 0, err)
         self.assertNotIn("throughput", out)
-        self.assertTrue((self.out / "smoke-store-64K-zstd-usemem-ssd" / "report.html").exists())
+        self.assertTrue((self.out / "smoke-store" / "report.html").exists())
+
+    def test_other_options_get_a_result_of_their_own(self) -> None:
+        self.assertEqual(self.bench("--option", "MBPS=0")[0], 0)
+        self.assertEqual([p.name for p in self.out.iterdir()], ["store-64K-zstd-usemem-MBPS0"])
 
     def test_kernels_to_build(self) -> None:
         self.assertEqual(self.bench("--list-kernels")[1], "base\nnothpswap\npatched\n")
