@@ -87,16 +87,16 @@ class Run(unittest.TestCase):
     def test_missing_task_line(self) -> None:
         path = self.streams / "after-2"
         path.write_text(path.read_text().replace("75497472 bytes / 1500000 usecs", "", 1))
-        self.refused("run 2 of after: section run: 3 task lines, 4 expected (console: ")
+        self.refused("run 2 of after: section run: 3 task lines, 4 expected (console: ", "--arms", "after")
 
     def test_dead_guest(self) -> None:
         path = self.streams / "case2-3"
         path.write_text(path.read_text().replace("zfolio-end 0\n", ""))
-        self.refused("run 3 of case2: truncated: the guest stopped without zfolio-end")
+        self.refused("run 3 of case2: truncated: the guest stopped without zfolio-end", "--arms", "case2")
 
     def test_splat_beside_good_figures(self) -> None:
         (self.streams / "console").write_text("[    1.0] BUG: Bad page state in process usemem  pfn:1\n")
-        self.refused("splat: BUG: Bad page state")
+        self.refused("splat: BUG: Bad page state", "--arms", "after")
 
     def test_never_a_single_run(self) -> None:
         self.refused("RUNS=1: at least 3", "--runs", "1")
@@ -109,7 +109,7 @@ class Run(unittest.TestCase):
         for n in range(1, 4):
             path = self.streams / f"after-{n}"
             path.write_text(path.read_text().replace("after run vmstat/pswpout 7", "after run vmstat/pswpout 99"))
-        status, out, _ = self.bench()
+        status, out, _ = self.bench("--arms", "after")
         self.assertEqual(status, 1)
         self.assertIn("check: after pswpout is 0: NOT MET (92)", out)
         self.assertIn("report: ", out)
@@ -134,7 +134,7 @@ class Run(unittest.TestCase):
         self.assertTrue((self.out / "smoke-store" / "report.html").exists())
 
     def test_other_options_get_a_result_of_their_own(self) -> None:
-        self.assertEqual(self.bench("--option", "MBPS=0")[0], 0)
+        self.assertEqual(self.bench("--option", "MBPS=0", "--arms", "after")[0], 0)
         self.assertEqual([p.name for p in self.out.iterdir()], ["store-64K-zstd-usemem-MBPS0"])
 
     def test_kernels_to_build(self) -> None:
