@@ -105,6 +105,9 @@ class Guests:
             reason = said[0] if verdict.returncode not in (0, 1) else str(e)
             console = (directory / "console.log").read_text(errors="replace").splitlines()
             reason = next((x.strip() for x in console if x.startswith("bench: error:")), reason)
+            qemu = directory / "qemu.log"
+            ended = qemu.read_text(errors="replace").strip().splitlines() if qemu.exists() else []
+            reason += f" ({ended[-1]})" if ended else ""
             raise GuestError(f"{what}: {reason} {where}") from None
         if verdict.returncode != 0:
             raise GuestError(f"{what}: {(verdict.stdout.splitlines() or ['no verdict'])[0]} {where}")

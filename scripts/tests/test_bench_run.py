@@ -94,6 +94,12 @@ class Run(unittest.TestCase):
         path.write_text(path.read_text().replace("zfolio-end 0\n", ""))
         self.refused("run 3 of case2: truncated: the guest stopped without zfolio-end", "--arms", "case2")
 
+    def test_reason_from_the_guest(self) -> None:
+        path = self.streams / "after-1"
+        path.write_text("zfolio-begin bench\nzfolio-end 1\n")
+        (self.streams / "console").write_text("bench: error: zswap: no compressor zstd in this kernel\n")
+        self.refused("run 1 of after: bench: error: zswap: no compressor zstd", "--arms", "after")
+
     def test_splat_beside_good_figures(self) -> None:
         (self.streams / "console").write_text("[    1.0] BUG: Bad page state in process usemem  pfn:1\n")
         self.refused("splat: BUG: Bad page state", "--arms", "after")
