@@ -4,12 +4,14 @@
 
 The list (scripts/expected/STACK/kselftest) has a line for every test: what it gives on the base, what it gives on the
 patched kernel, its name. A test of the base's own must give the same on both; only the programs that a line
-'# new: DIRECTORY:PROGRAM' names may differ. 'any' stands for a result that changes from run to run; why is told after '#'.
+'# new: DIRECTORY:PROGRAM' names may differ. 'any' stands for a result that changes from run to run, or a test that does
+not always run; why is told after '#'. A '*' in a name stands for what changes in it.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -92,6 +94,18 @@ def results_of(lines: Iterable[str]) -> dict[str, str]:
     return found
 
 
+def as_listed(expected: Expected, found: dict[str, str]) -> dict[str, str]:
+    """The results under the names of the list, where a name of the list has a '*'."""
+    patterns = [(re.compile(re.escape(row).replace(r"\*", ".*") + r"\Z"), row) for row in expected.rows if "*" in row]
+    named: dict[str, str] = {}
+    for name, status in found.items():
+        fits = [row for pattern, row in patterns if row not in named and pattern.match(name)]
+        if name in expected.rows:
+            fits = []
+        named[fits[0] if fits else name] = status
+    return named
+
+
 def compare(expected: Expected, found: dict[str, str], kernel: str, some: bool) -> Verdict:
     """The verdict on a complete run. some: only a part of the programs was asked for."""
     ran = {name.split(": ", 1)[0] for name in found}
@@ -100,7 +114,7 @@ def compare(expected: Expected, found: dict[str, str], kernel: str, some: bool) 
     for name, row in expected.rows.items():
         want, got = row[COLUMN[kernel]], found.get(name)
         if got is None:
-            if not some or name.split(": ", 1)[0] in ran:
+            if want != "any" and (not some or name.split(": ", 1)[0] in ran):
                 bad.append(f"{name}: did not run, expected {want}")
         elif want not in (got, "any"):
             bad.append(f"{name}: {got}, expected {want}")
@@ -123,7 +137,7 @@ def compare(expected: Expected, found: dict[str, str], kernel: str, some: bool) 
 def record(expected: Expected, found: dict[str, str], kernel: str) -> None:
     """Takes the results of this run into the list. The base decides on its own tests, for both kernels."""
     ran = {name.split(": ", 1)[0] for name in found}
-    gone = [n for n in expected.rows if n.split(": ", 1)[0] in ran and n not in found]
+    gone = [n for n, row in expected.rows.items() if n.split(": ", 1)[0] in ran and n not in found and "any" not in row]
     for name in gone:
         if kernel == "base" or expected.is_new(name):
             del expected.rows[name]
@@ -163,7 +177,8 @@ def main() -> int:
         if not args.expected.is_file() and not args.record:
             raise ListError("does not exist; RECORD=1 KERNEL=base scripts/run-kselftest STACK makes it")
         text = args.expected.read_text() if args.expected.is_file() else "# SPDX-License-Identifier: GPL-2.0-only\n"
-        expected, found = read_list(text), results_of(results)
+        expected = read_list(text)
+        found = as_listed(expected, results_of(results))
         if args.record:
             record(expected, found, args.kernel)
             fresh = args.expected.with_name(args.expected.name + ".new")

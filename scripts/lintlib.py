@@ -100,12 +100,13 @@ def patched_tree(stack: str, base: str) -> str:
     return done.stdout.split()[-1]
 
 
-def branch_tip(stack: str) -> str | None:
-    """The stack's branch, where there is one."""
+def branch_tip(stack: str, base: str) -> str | None:
+    """The stack's branch, where there is one that has commits: a fresh import leaves it at the base."""
     try:
-        return git(kernel_repo(), "rev-parse", "--verify", "--quiet", f"refs/heads/zfolio/{stack}^{{commit}}").decode().strip()
+        tip = git(kernel_repo(), "rev-parse", "--verify", "--quiet", f"refs/heads/zfolio/{stack}^{{commit}}").decode().strip()
     except GitError:
         return None
+    return None if tip == base else tip
 
 
 def repo_files() -> list[Path]:

@@ -106,6 +106,18 @@ class KselftestVerdict(unittest.TestCase):
         for stream in (STREAM, STREAM.replace("# ok 1 usage", "# not ok 1 usage")):
             self.assertEqual(self.run_verdict(stream, expected, "--kernel", "patched")[0], 0)
 
+    def test_any_may_be_missing(self) -> None:
+        expected = LIST + "any  any   cgroup:old: third  # the time limit may come first\n"
+        self.assertEqual(self.run_verdict(STREAM, expected, "--kernel", "patched")[0], 0)
+
+    def test_name_that_changes(self) -> None:
+        stream = STREAM.replace("# ok 1 usage", "# ok 1 usage of 453 pages (0.9%)")
+        expected = LIST.replace("cgroup:old: usage", "cgroup:old: usage of * pages (*%)")
+        self.assertEqual(self.run_verdict(stream, expected, "--kernel", "patched")[0], 0)
+        code, out = self.run_verdict(stream.replace("# ok 1", "# not ok 1"), expected, "--kernel", "patched")
+        self.assertEqual(code, 1)
+        self.assertIn("usage of * pages (*%): fail, expected ok", out)
+
     def test_dead_guest_is_judged_as_everywhere(self) -> None:
         cases = (
             (STREAM, "Kernel panic - not syncing: x\n", "exit 0", 10),

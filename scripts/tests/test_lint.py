@@ -4,6 +4,7 @@
 import os
 import re
 import shutil
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -90,6 +91,11 @@ class Applies(Lint):
     def test_git_am_gives_another_tree(self) -> None:
         self.commit("mm: zswap: say more", {"mm/zswap.c": GOOD.replace("42", "43")})
         self.finds("applies-git-am", "another tree than branch")
+
+    def test_branch_still_at_the_base(self) -> None:
+        self.run_ok("git", "reset", "-q", "--hard", f"refs/zfolio/base/{STACK}", cwd=self.linux)
+        self.passes("applies-git-am")
+        self.passes("export-drift", "exports are what the patches give")
 
     def test_quilt_names_the_patch(self) -> None:
         self.edit(self.patch, "-\treturn 0;", "-\treturn 7;")
@@ -270,6 +276,15 @@ class Files(Lint):
     def test_machine_path(self) -> None:
         self.put(self.top / "notes.sh", f"# SPDX-License-Identifier: GPL-2.0-only\ncd {self.top.parent}/zfolio\n")
         self.finds("tracked-files", "notes.sh:2: names a path of this machine")
+
+    def test_clone_in_a_common_directory(self) -> None:
+        with tempfile.TemporaryDirectory(dir="/tmp") as place:
+            self.top = Path(shutil.copytree(self.top, place, symlinks=True, dirs_exist_ok=True))
+            self.put(self.top / "notes.sh", "# SPDX-License-Identifier: GPL-2.0-only\ncd /tmp/work\n")
+            done = self.script("lint", STACK, "tracked-files")
+            self.assertEqual(done.returncode, 0, done.stdout)
+            self.put(self.top / "notes.sh", f"# SPDX-License-Identifier: GPL-2.0-only\ncd {place}\n")
+            self.assertEqual(self.script("lint", STACK, "tracked-files").returncode, 1)
 
     def test_registry_host(self) -> None:
         tool = self.build / "bin" / "apt-get"
