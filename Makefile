@@ -17,7 +17,7 @@ help: ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 	@echo "Settings: STACK=$(STACK) ($$(cd series && echo *)), TREE=/path/to/linux (your own git tree), ACCEL=kvm|tcg|icount"
 
-.PHONY: demo check series kernel kunit kselftest bench stress lint mail boot refresh
+.PHONY: demo check series kernel kunit kselftest bench reuse stress lint mail boot refresh
 demo: ## from nothing: tools, source, both kernels, selftests, before/after table
 	@$(S)demo $(STACK)
 check: ## every test of every stack; ends with the counts
@@ -32,6 +32,8 @@ kselftest: ## selftests in the patched test kernel (TESTS="name name"): KTAP and
 	@$(S)run-kselftest $(STACK)
 bench: ## one scenario (SCENARIO=store) over its kernels: table, JSON, SVG, report
 	@$(S)run-bench $(STACK) $(SCENARIO)
+reuse: ## setting up zstd and lz4 anew for each page, against keeping them (FILES="…"): wall time in user space
+	@$(S)run-reuse $(FILES)
 stress: ## not there yet: debug kernel, fault injection, integrity checks
 	@echo "make stress: not there yet" >&2; exit 1
 lint: ## checkpatch, patches apply, exports match, shell and Python checks
