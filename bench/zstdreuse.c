@@ -2,10 +2,10 @@
 /*
  * zstdreuse: what it costs to set up a compressor anew for each page, in user space on this machine.
  *
- *   zstdreuse [ROUNDS] FILE…
+ *   zstdreuse ROUNDS FILE…
  *
- * Compresses each whole 4 KB page of each FILE on its own, in two ways, and prints the wall time of a page (the
- * least of ROUNDS, the ways taking turns) and the compressed sizes.
+ * Compresses each 4 KB page of each FILE in two ways; prints the wall time of a page (the least of ROUNDS, the ways
+ * taking turns) and the compressed sizes.
  *   zstd  fresh  as crypto/zstd.c of 7.3: a streaming context, then a one-shot context, in the same workspace
  *         kept   one context, reset and given its parameters for each page
  *   lz4   fresh  LZ4_compress_fast_extState: clears its table of 16 KB for each page, as the kernel's does
@@ -16,7 +16,6 @@
 #define LZ4_STATIC_LINKING_ONLY
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include <lz4.h>
@@ -51,8 +50,9 @@ static void prepare(ZSTD_CCtx *c, unsigned long long size)
 		{ ZSTD_c_checksumFlag, parameters.fParams.checksumFlag },
 		{ ZSTD_c_dictIDFlag, !parameters.fParams.noDictIDFlag },
 	};
-	size_t i, bad = !c || ZSTD_isError(ZSTD_CCtx_reset(c, ZSTD_reset_session_and_parameters)) ||
-			ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(c, size));
+	int bad = !c || ZSTD_isError(ZSTD_CCtx_reset(c, ZSTD_reset_session_and_parameters)) ||
+		  ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(c, size));
+	size_t i;
 
 	for (i = 0; !bad && i < sizeof(set) / sizeof(*set); i++)
 		bad = ZSTD_isError(ZSTD_CCtx_setParameter(c, set[i].name, set[i].value));
@@ -124,12 +124,11 @@ int main(int argc, char **argv)
 	size_t (*const zstd[2])(const char *) = { zstd_fresh, zstd_kept };
 	size_t (*const lz4s[2])(const char *) = { lz4_fresh, lz4_kept };
 	const size_t most = 64 << 20;
-	char *end, *data = malloc(most);
-	long rounds = argc > 1 ? strtol(argv[1], &end, 10) : 0;
-	int arg = rounds > 0 && !*end ? 2 : 1;
+	long rounds = argc > 2 ? atol(argv[1]) : 0;
+	char *data = malloc(most);
+	int arg;
 
-	need(arg < argc, "usage: zstdreuse [ROUNDS] FILE...", "");
-	rounds = arg == 1 ? 10 : rounds;
+	need(rounds > 0, "usage: zstdreuse ROUNDS FILE...", "");
 	parameters = ZSTD_getParams(LEVEL, SOURCE, 0);
 	workspace_size = ZSTD_estimateCStreamSize_usingCParams(parameters.cParams);
 	workspace = malloc(workspace_size);
@@ -137,7 +136,7 @@ int main(int argc, char **argv)
 	lz4 = calloc(1, LZ4_sizeofState());
 	need(data && workspace && kept && lz4, "no memory", "");
 	printf("zstd %s, lz4 %s, least of %ld rounds\n", ZSTD_versionString(), LZ4_versionString(), rounds);
-	for (; arg < argc; arg++) {
+	for (arg = 2; arg < argc; arg++) {
 		FILE *file = fopen(argv[arg], "rb");
 		size_t pages = file ? fread(data, PAGE, most / PAGE, file) : 0;
 
