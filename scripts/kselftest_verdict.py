@@ -5,7 +5,8 @@
 The list (scripts/expected/STACK/kselftest) has a line for every test: what it gives on the base, what it gives on the
 patched kernel, its name. A test of the base's own must give the same on both; only the programs that a line
 '# new: DIRECTORY:PROGRAM' names may differ. 'any' stands for a result that changes from run to run, or a test that does
-not always run; why is told after '#'. A '*' in a name stands for what changes in it.
+not always run; why is told after '#'. A '*' in a name stands for what changes in it. A remark that starts with
+'test kernel:' names what only that kernel has: on the bench kernel the test must skip.
 """
 
 from __future__ import annotations
@@ -106,13 +107,15 @@ def as_listed(expected: Expected, found: dict[str, str]) -> dict[str, str]:
     return named
 
 
-def compare(expected: Expected, found: dict[str, str], kernel: str, some: bool) -> Verdict:
+def compare(expected: Expected, found: dict[str, str], kernel: str, some: bool, config: str = "test") -> Verdict:
     """The verdict on a complete run. some: only a part of the programs was asked for."""
     ran = {name.split(": ", 1)[0] for name in found}
     passed = known = skipped = 0
     bad: list[str] = []
     for name, row in expected.rows.items():
         want, got = row[COLUMN[kernel]], found.get(name)
+        if config != "test" and expected.why[name].startswith("test kernel:"):
+            want = "skip"
         if got is None:
             if want != "any" and (not some or name.split(": ", 1)[0] in ran):
                 bad.append(f"{name}: did not run, expected {want}")
@@ -166,6 +169,7 @@ def main() -> int:
     for name in ("console", "results", "qemu-status", "expected"):
         parser.add_argument(f"--{name}", type=Path, required=True, metavar="FILE")
     parser.add_argument("--kernel", choices=sorted(COLUMN), required=True)
+    parser.add_argument("--config", choices=("test", "bench"), default="test")
     parser.add_argument("--some", action="store_true", help="only some programs were asked for")
     parser.add_argument("--record", action="store_true", help="take the results into the list instead of judging them")
     args = parser.parse_args()
@@ -187,7 +191,7 @@ def main() -> int:
             fresh.replace(args.expected)
             print(f"recorded {len(found)} results of {args.kernel}", file=sys.stderr)
             return 0
-        return show(compare(expected, found, args.kernel, args.some))
+        return show(compare(expected, found, args.kernel, args.some, args.config))
     except (OSError, ListError) as error:
         reason = f"{args.expected}: {error}" if isinstance(error, ListError) else f"{error.filename}: {error.strerror}"
         return show(Verdict("harness", reason, failed=1))

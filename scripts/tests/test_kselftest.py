@@ -118,6 +118,13 @@ class KselftestVerdict(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("usage of * pages (*%): fail, expected ok", out)
 
+    def test_bench_kernel_must_skip_what_it_lacks(self) -> None:
+        expected = LIST.replace("cgroup:old: usage", "cgroup:old: usage  # test kernel: fail-nth")
+        skipped = STREAM.replace("# ok 1 usage", "# ok 1 # SKIP usage")
+        for stream, config, code in ((STREAM, "test", 0), (skipped, "test", 1), (skipped, "bench", 0), (STREAM, "bench", 1)):
+            with self.subTest(config=config, code=code):
+                self.assertEqual(self.run_verdict(stream, expected, "--kernel", "patched", "--config", config)[0], code)
+
     def test_dead_guest_is_judged_as_everywhere(self) -> None:
         cases = (
             (STREAM, "Kernel panic - not syncing: x\n", "exit 0", 10),

@@ -286,6 +286,14 @@ class Files(Lint):
             self.put(self.top / "notes.sh", f"# SPDX-License-Identifier: GPL-2.0-only\ncd {place}\n")
             self.assertEqual(self.script("lint", STACK, "tracked-files").returncode, 1)
 
+    def test_pipe_into_an_early_reader(self) -> None:
+        for text in ("a | grep -q b", "a | sort |\n\tgrep -e x -q", "a | head -n 1", "a | awk '{ print; exit }'", "a | sed 5q"):
+            with self.subTest(text=text):
+                self.put(self.top / "notes.sh", f"# SPDX-License-Identifier: GPL-2.0-only\n{text}\n")
+                self.finds("pipes", "notes.sh: a | ")
+        self.put(self.top / "notes.sh", "# SPDX-License-Identifier: GPL-2.0-only\na | grep b || head -c 1 x\n")
+        self.passes("pipes")
+
     def test_registry_host(self) -> None:
         tool = self.build / "bin" / "apt-get"
         self.put(tool, "#!/bin/sh\necho https://user:word@packages.example.net/debian/\n")
