@@ -38,8 +38,8 @@ stress: ## not there yet: debug kernel, fault injection, integrity checks
 	@echo "make stress: not there yet" >&2; exit 1
 lint: ## checkpatch, patches apply, exports match, shell and Python checks
 	@$(S)lint $(STACK)
-mail: ## not there yet: b4 branch and a dry run (TOPIC=name), never sends
-	@echo "make mail: not there yet" >&2; exit 1
+mail: ## b4 branch and mails of one topic (TOPIC=name VERSION=2), checked, never sent
+	@$(S)mail $(STACK) "$(TOPIC)" $(VERSION)
 boot: ## a shell in the guest (KERNEL=base|patched CONFIG=test)
 	@$(S)boot-shell $(STACK) $(KERNEL) $(or $(CONFIG),test)
 refresh: ## export the worktree's commits to patches/, series/, kselftests/, kunit/

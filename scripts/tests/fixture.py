@@ -17,7 +17,7 @@ sys.path.insert(0, str(SCRIPTS))
 STACK = "v1.0"
 # The scripts that are tested here, and what they call. The others would only make the lint's own checks slower.
 USED = ("*.py", "lib.sh", "lint", "lint.d", "cover-letter", "refresh-series", "series-tree", "apply-series", "import-base",
-        "fetch-base", "apt-private", "check-config")
+        "fetch-base", "apt-private", "check-config", "mail", "mail-branch.sh")
 PIN = (f"# SPDX-License-Identifier: GPL-2.0-only\n# base-version: 1.0.7\n# base-tag: v1.0.7\n"
        f"# base-package: linux-source-1.0 1.0.7-1 - {'0' * 64}\n")
 SNIPPET = ("# SPDX-License-Identifier: GPL-2.0-only\nZSWAP\nF:\tmm/tests/\n"
@@ -34,6 +34,18 @@ KERNEL_DOC = r"""#!/usr/bin/env perl
 for my $name (@ARGV) { next if $name =~ /^-/; open(my $f, '<', $name) or die; my $n = 0;
 while (<$f>) { $n++; print STDERR "$name:$n: warning: bad kernel-doc\n" if /BAD-DOC/; } }
 """
+# Names the people (--nol) or lists (--nom) of every entry with an F: line that one of the patches touches.
+GET_MAINTAINER = r"""#!/usr/bin/env perl
+my ($path, $want, @patches) = ('MAINTAINERS');
+while (my $arg = shift) {
+    if ($arg eq '--mpath') { $path = shift } elsif ($arg eq '--nol') { $want = 'M' } elsif ($arg eq '--nom') { $want = 'L' }
+    elsif ($arg !~ /^--/) { push @patches, $arg }
+}
+my $diffs = ''; for (@patches) { open(my $f, '<', $_) or die; local $/; $diffs .= <$f>; }
+open(my $f, '<', $path) or die; local $/ = '';
+for my $entry (<$f>) { my @files = $entry =~ /^F:\t(.*)$/mg;
+    print "$_\n" for (grep { index($diffs, " b/$_") >= 0 } @files) ? $entry =~ /^$want:\t(.*)$/mg : (); }
+"""
 BASE = {
     "Makefile": "# SPDX-License-Identifier: GPL-2.0\nVERSION = 1\n",
     "mm/zswap.c": "// SPDX-License-Identifier: GPL-2.0\n/* BAD-DOC of the base's own */\n"
@@ -42,6 +54,10 @@ BASE = {
     "tools/testing/selftests/mm/Makefile": "# SPDX-License-Identifier: GPL-2.0\nTEST_PROGS :=\n",
     "scripts/checkpatch.pl": CHECKPATCH,
     "scripts/kernel-doc": KERNEL_DOC,
+    "scripts/get_maintainer.pl": GET_MAINTAINER,
+    "MAINTAINERS": "LISTS\n\nZSWAP\nM:\tZ. Keeper <keeper@example.org>\nL:\tzswap@example.org\nF:\tmm/zswap.c\n\n"
+                   "HEADERS\nM:\tHeader Keeper <header@example.org>\nF:\tinclude/linux/\n",
+    "Documentation/process/submitting-patches.rst": "Sign off.\n",
 }
 
 _made: tempfile.TemporaryDirectory[str] | None = None
