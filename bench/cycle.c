@@ -2,19 +2,15 @@
 /*
  * cycle: push memory out and bring it in again, each half on its own order and timed on its own.
  *
- *   cycle [--data KIND] [--seed N] [--device FILE] SIZE
+ *   cycle [--data mix|usemem] [--seed N] [--profile WORDS] SIZE
  *
- * Fills SIZE (k, m, g: times 1024) of anonymous memory and says `ready`. Then takes orders, one a line, on standard
- * input and answers each with one line, `pages N ns N` and what else is known, after the work:
+ * Fills SIZE (k, m, g: times 1024) of anonymous memory and says `ready`: with the mix of mixdata.h, or with words
+ * that count up. Then takes orders, one a line, on standard input and answers each with one line, `pages N ns N`
+ * and what else is known, after the work:
  *   out      MADV_PAGEOUT; `resident` is how many pages of 4K stayed mapped all the same
  *   in       read one word of each page of 4K
  *   verify   compare the memory with what was written; wrong data ends the program with status 1
- * With --device, out and in copy the memory to FILE and from it instead, with O_DIRECT, 1M at a time: the
- * cost of a block device, without a swap's.
- *
- * KIND: mix (default; mixdata.h); usemem: words that count up; same: one word in the whole page; odd1, odd510:
- * the same but for word 1 or word 510 of 512, so that looking for the odd one costs next to nothing or a whole
- * page's scan.
+ * --profile takes samples of out and in (profile.h); `inside` of `samples` were in functions named by WORDS.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,12 +22,11 @@
 #include <unistd.h>
 
 #include "mixdata.h"
+#include "profile.h"
 
 #define ALIGN (2ul << 20)	/* no folio is larger */
-#define CHUNK (1ul << 20)
 
-static const char *kind = "mix";
-static const char *device;
+static const char *data = "mix", *profile;
 static uint64_t *memory, seed = 1;
 static size_t size;
 
@@ -43,28 +38,13 @@ static void fail(const char *what)
 
 static void make(uint64_t *block, uint64_t number)
 {
-	uint64_t word = mix(seed + number) | 1;	/* not zero, which some stores know */
 	int i;
 
-	if (!strcmp(kind, "mix")) {
+	if (!strcmp(data, "mix"))
 		fill(block, seed, number);
-		return;
-	}
-	for (i = 0; i < WORDS; i++)
-		block[i] = !strcmp(kind, "usemem") ? number * WORDS + i : word;
-	if (!strncmp(kind, "odd", 3))
-		block[atoi(kind + 3)] = ~word;
-}
-
-static void copy(int fd, int out)
-{
-	size_t at, n;
-
-	for (at = 0; at < size; at += n) {
-		n = size - at < CHUNK ? size - at : CHUNK;
-		if ((out ? pwrite(fd, (char *)memory + at, n, at) : pread(fd, (char *)memory + at, n, at)) != (ssize_t)n)
-			fail(device);
-	}
+	else
+		for (i = 0; i < WORDS; i++)
+			block[i] = number * WORDS + i;
 }
 
 static unsigned long resident(void)
@@ -101,17 +81,17 @@ static void verify(void)
 	}
 }
 
-static void order(const char *what, int fd)
+static void order(const char *what)
 {
+	int sampled = profile && strcmp(what, "verify");
+	unsigned long samples, inside;
 	struct timespec t0, t1;
 	size_t n;
 
-	if (device && !strcmp(what, "in"))
-		memset(memory, 0, size);
+	if (sampled)
+		profile_start();
 	clock_gettime(CLOCK_MONOTONIC, &t0);
-	if (device && strcmp(what, "verify")) {
-		copy(fd, !strcmp(what, "out"));
-	} else if (!strcmp(what, "out")) {
+	if (!strcmp(what, "out")) {
 		if (madvise(memory, size, MADV_PAGEOUT))
 			fail("MADV_PAGEOUT");
 	} else if (!strcmp(what, "in")) {
@@ -122,7 +102,11 @@ static void order(const char *what, int fd)
 	}
 	clock_gettime(CLOCK_MONOTONIC, &t1);
 	printf("pages %zu ns %lld", size / BLOCK, (t1.tv_sec - t0.tv_sec) * 1000000000ll + t1.tv_nsec - t0.tv_nsec);
-	if (!device && !strcmp(what, "out"))
+	if (sampled) {
+		profile_stop(&samples, &inside);
+		printf(" samples %lu inside %lu", samples, inside);
+	}
+	if (!strcmp(what, "out"))
 		printf(" resident %lu", resident());
 	printf("\n");
 	fflush(stdout);
@@ -144,26 +128,23 @@ static unsigned long long number(const char *s, int units)
 
 int main(int argc, char **argv)
 {
-	static const char *const kinds[] = { "mix", "usemem", "same", "odd1", "odd510" };
-	size_t n, known = 0;
 	char line[16];
-	int arg, fd = -1;
+	size_t n;
+	int arg;
 
 	for (arg = 1; arg + 1 < argc; arg += 2) {
 		if (!strcmp(argv[arg], "--data"))
-			kind = argv[arg + 1];
+			data = argv[arg + 1];
 		else if (!strcmp(argv[arg], "--seed"))
 			seed = number(argv[arg + 1], 0);
-		else if (!strcmp(argv[arg], "--device"))
-			device = argv[arg + 1];
+		else if (!strcmp(argv[arg], "--profile"))
+			profile = argv[arg + 1];
 		else
 			break;
 	}
-	for (n = 0; n < sizeof(kinds) / sizeof(*kinds); n++)
-		known += !strcmp(kind, kinds[n]);
 	size = arg + 1 == argc ? number(argv[arg], 1) : 0;
-	if (!size || size % BLOCK || !known || !seed) {
-		fprintf(stderr, "usage: cycle [--data mix|usemem|same|odd1|odd510] [--seed N] [--device FILE] SIZE\n"
+	if (!size || size % BLOCK || !seed || (strcmp(data, "mix") && strcmp(data, "usemem"))) {
+		fprintf(stderr, "usage: cycle [--data mix|usemem] [--seed N] [--profile WORDS] SIZE\n"
 			"       SIZE is a multiple of 4k\n");
 		return 2;
 	}
@@ -171,8 +152,8 @@ int main(int argc, char **argv)
 	if (memory == MAP_FAILED)
 		fail("mmap");
 	memory = (uint64_t *)(((uintptr_t)memory + ALIGN - 1) & -ALIGN);
-	if (device && (fd = open(device, O_RDWR | O_DIRECT)) < 0)
-		fail(device);
+	if (profile)
+		profile_open(profile);
 	for (n = 0; n < size / BLOCK; n++)
 		make(memory + n * WORDS, n);
 	printf("ready\n");
@@ -183,7 +164,7 @@ int main(int argc, char **argv)
 			fprintf(stderr, "cycle: unknown order '%s'\n", line);
 			return 1;
 		}
-		order(line, fd);
+		order(line);
 	}
 	return 0;
 }
