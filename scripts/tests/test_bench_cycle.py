@@ -7,6 +7,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -245,6 +246,32 @@ class Cycle(Program):
             self.assertIn("usage: cycle", done.stderr)
         done = self.call("4k", "sideways\n")
         self.assertEqual((done.returncode, done.stderr), (1, "cycle: unknown order 'sideways'\n"))
+
+
+class Converse(unittest.TestCase):
+    """The functions of scripts/guest/bench that talk to such a program, in the host's shell."""
+
+    def test_orders(self) -> None:
+        text = (fixture.TOP / "scripts" / "guest" / "bench").read_text()
+        wanted = [re.search(rf"^{name}\(\) \{{([^\n]*\}}$|.*?^\}}$)", text, re.MULTILINE | re.DOTALL)
+                  for name in ("die", "value", "converse", "order", "part")]
+        functions = "\n".join(m[0] for m in wanted if m)
+        with tempfile.TemporaryDirectory() as d:
+            script = f"""set -eu; W={d} s=
+{functions}
+converse sh -c 'echo ready; read -r x; echo "pages 4 ns 5"; read -r x; echo "no such order $x" >&2'
+s=out; order one; s=
+order two || echo status $?
+part
+cat $W/records
+converse sh -c 'echo cannot >&2'
+"""
+            done = subprocess.run(["sh", "-c", script], text=True, capture_output=True, timeout=LIMIT, check=False)
+        self.assertEqual(done.stdout, "status 1\nzfolio-record value out pages 4\nzfolio-record value out ns 5\n")
+        first, second = done.stderr.splitlines()
+        self.assertEqual(first, "no such order two")
+        self.assertRegex(second, "^bench: error: sh -c .*: cannot$")
+        self.assertNotEqual(done.returncode, 0)
 
 
 def have_libraries() -> bool:
