@@ -1,26 +1,30 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0-only
 # The part of scripts/mail that works in git and with b4: worktree, commits, branch. Sourced by it, shares its variables.
-# shellcheck disable=SC2154,SC2034 # set there: stack topic version base patches archive scratch; used there: tree start head
+# shellcheck disable=SC2154,SC2034 # set there: stack topic version base patches archive scratch …; used there: tree start head
 
-# b4 in the worktree: with the sender's own configuration, save for what would change the bytes of a mail, run a hook
-# or sign. Its caches stay here. Even a b4 that forgot its -o could not send: the mail program is /bin/false.
-b4_here() {
+# What git and b4 must not take from anyone's configuration, the tree's own included: what changes the bytes of a mail or
+# a commit, runs a hook or signs. Even a b4 that forgot its -o could not send: the mail program is /bin/false.
+settle_config() {
 	local pair n=0
+	for pair in "user.name=$name" "user.email=$email" "sendemail.from=$name <$email>" sendemail.smtpserver=/bin/false \
+		sendemail.identity= b4.sendemail-identity= b4.send-endpoint-web= b4.prep-cover-strategy=commit \
+		core.hooksPath=/dev/null core.autocrlf=false core.abbrev=12 commit.gpgsign=false tag.gpgsign=false gc.auto=0 \
+		color.ui=false diff.noprefix=false diff.mnemonicPrefix=false diff.srcPrefix=a/ diff.dstPrefix=b/ diff.algorithm=myers \
+		diff.context=3 diff.interHunkContext=0 diff.renames=true diff.orderFile=/dev/null format.signature= \
+		am.messageId=false am.keepcr=false apply.whitespace=nowarn log.showSignature=false advice.detachedHead=false; do
+		export "GIT_CONFIG_KEY_$n=${pair%%=*}" "GIT_CONFIG_VALUE_$n=${pair#*=}"
+		n=$((n + 1))
+	done
+	export GIT_CONFIG_COUNT=$n
+}
+
+# b4 in the worktree. Its caches stay here.
+b4_here() {
 	printf '+ cd %s && %s\n' "$dir" "$(command_line b4 "$@")" >&2
 	(
 		cd "$dir"
-		for pair in "user.name=$name" "user.email=$email" "sendemail.from=$name <$email>" sendemail.smtpserver=/bin/false \
-			sendemail.identity= b4.sendemail-identity= b4.send-endpoint-web= b4.prep-cover-strategy=commit \
-			core.hooksPath=/dev/null core.autocrlf=false core.abbrev=12 commit.gpgsign=false tag.gpgsign=false gc.auto=0 \
-			color.ui=false diff.noprefix=false diff.mnemonicPrefix=false diff.srcPrefix=a/ diff.dstPrefix=b/ diff.algorithm=myers \
-			diff.context=3 diff.interHunkContext=0 diff.renames=true diff.orderFile=/dev/null format.signature= \
-			log.showSignature=false advice.detachedHead=false; do
-			export "GIT_CONFIG_KEY_$n=${pair%%=*}" "GIT_CONFIG_VALUE_$n=${pair#*=}"
-			n=$((n + 1))
-		done
-		export GIT_CONFIG_COUNT=$n XDG_CACHE_HOME=$scratch/xdg XDG_DATA_HOME=$scratch/xdg
-		b4 "$@" </dev/null >"$scratch/b4.log" 2>&1
+		XDG_CACHE_HOME=$scratch/xdg XDG_DATA_HOME=$scratch/xdg b4 "$@" </dev/null >"$scratch/b4.log" 2>&1
 	) || {
 		tail -n 12 "$scratch/b4.log" >&2
 		die "b4 $1 failed, see above"
@@ -135,7 +139,10 @@ addresses() {
 	(
 		cd "$dir"
 		perl "${get[@]}" --nol "${patches[@]}" >"$scratch/to" && perl "${get[@]}" --nom "${patches[@]}" >"$scratch/cc"
-	) || die "get_maintainer.pl failed, see above"
+	) 2>"$scratch/log" || { # a Fixes: commit that the tree has not is said there too, and is no failure
+		tail -n 12 "$scratch/log" >&2
+		die "get_maintainer.pl failed, see above"
+	}
 	[ -s "$scratch/to" ] || [ -s "$scratch/cc" ] || die "get_maintainer.pl names nobody for $topic: look at MAINTAINERS and MAINTAINERS.snippet"
 }
 
@@ -166,7 +173,7 @@ make_branch() {
 	# shellcheck disable=SC2016 # b4's placeholders
 	{
 		printf '%s\n' '${cover}' '' --- '${shortlog}' '' '${diffstat}' --- 'base-commit: ${base_commit}' 'change-id: ${change_id}'
-		! b4 prep --help 2>/dev/null | grep -q -e --edit-deps || printf '%s\n' '${prerequisites}'
+		case $(b4 prep --help 2>/dev/null) in *--edit-deps*) printf '%s\n' '${prerequisites}' ;; esac
 		printf '%s\n' '' '-- ' '${signature}'
 	} | put "$dir/.b4-cover-template"
 	printf '# Written by zfolio (make mail).\n[b4]\n\tprep-cover-template = ./.b4-cover-template\n' | put "$dir/.b4-config"
@@ -184,6 +191,6 @@ remind() { # what the sender must know
 		say "this tree has no document on tools and generated content; newer kernels have, in Documentation/process: read that too"
 	[ "$below" = "$base" ] || say "base-commit ${below:0:12} is the head of ${below_topics[-1]}, not an upstream commit: name the series that this one needs"
 	[ -n "$TREE" ] || say "base commit ${base:0:12} is an import of Debian's source, which no receiver has: before you send, run this with TREE=/path/to/linux that has tag $(pin_one "$stack" base-tag)"
-	[ "$(config user.email)" = "$email" ] || say "b4 takes the sender from git config: set user.name and user.email to '$name' and '$email' before you send"
+	[ "$configured" = "$email" ] || say "b4 takes the sender from git config: set user.name and user.email to '$name' and '$email' before you send"
 	say "to send: cd $dir && b4 send --reflect (to yourself only), then b4 send (branch $branch)"
 }

@@ -118,9 +118,13 @@ def cover(letter: Path, version: int, branch: str, short: str, change_id: str, s
 
 
 def mbox(mails: list[Path]) -> bytes:
-    """One mailbox of the patches, for git am and b4 am: git am does not take a cover letter."""
-    patches = [data for data in (mail.read_bytes() for mail in mails) if re.search(rb"^diff --git ", data, re.MULTILINE)]
-    return b"".join(FROM_LINE.encode() + b"\n" + data.rstrip(b"\n") + b"\n\n" for data in patches)
+    """One mailbox of the patches: git am does not take a cover letter, b4 0.12 am no folded From or Subject."""
+    out = b""
+    for head, _, body in (mail.read_bytes().partition(b"\n\n") for mail in mails):
+        if re.search(rb"^diff --git ", body, re.MULTILINE):
+            head = re.sub(rb"^(?:From|Subject):.*(?:\n[ \t].*)+", lambda m: re.sub(rb"\n[ \t]+", b" ", m[0]), head, flags=re.M)
+            out += FROM_LINE.encode() + b"\n" + head + b"\n\n" + body.rstrip(b"\n") + b"\n\n"
+    return out
 
 
 def main(args: list[str]) -> int:

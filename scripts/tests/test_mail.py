@@ -129,6 +129,20 @@ class Refuses(MailLab):
         self.refused(TOPIC, says="b4 not found: install package b4", PATH=str(tools))
 
 
+class Versions(MailLab):
+    def test_what_was_sent_is_not_made_again(self) -> None:
+        """b4 notes in the branch what it sent."""
+        self.mail_ok(TOPIC)
+        mail = self.build / STACK / "mail"
+        sent = self.git("log", "-1", "--format=%B", "--grep=b4-submit", repo=mail).replace('"revision": 1', '"revision": 2')
+        sent = sent.replace('"prefixes": []', '"prefixes": [], "history": {"v1": ["20260101-answer@example.org"]}')
+        self.git("commit", "-q", "--allow-empty", "-m", sent, repo=mail)
+        done = self.mail(TOPIC)
+        self.assertRegex(done.stdout.splitlines()[-1], "v1 of 01-answer was sent already.*VERSION=2")
+        self.mail_ok(TOPIC, "2")
+        self.assertIn("20260101-answer@example.org", self.git("log", "-1", "--format=%B", "--grep=b4-submit", repo=mail))
+
+
 class NeverSends(MailLab):
     def test_every_call_of_b4_writes_files(self) -> None:
         self.mail_ok(TOPIC)
