@@ -81,9 +81,11 @@ class Guests:
             "--timeout", str(self.scenario.timeout), "--out", str(directory),
             "--append", f"zfolio.run=bench {self.scenario.command_line(job.arm)}"]
         if self.accel == "icount":
-            # The guest must see neither the host's clock nor the moment at which a host thread serves
-            # its result channel: else no two runs execute the same instructions.
-            command += ["--", "-rtc", "base=2025-01-01T00:00:00,clock=vm", "-global", "virtio-serial-pci.ioeventfd=off"]
+            # The guest must see neither the host's clock nor the moment at which a host thread serves its result
+            # channel nor the random seed that QEMU hands over: else no two runs execute the same instructions. So
+            # each run has a seed of its own, and is the same whenever the command is given again.
+            command += ["--", "-rtc", "base=2025-01-01T00:00:00,clock=vm", "-global", "virtio-serial-pci.ioeventfd=off",
+                        "-seed", str(job.number)]
         start = time.monotonic()
         status = self._boot(command, directory / "boot.log")
         seconds = time.monotonic() - start

@@ -19,13 +19,13 @@ import run
 BOOT = """#!/bin/sh
 here=${0%/*}
 while [ $# -gt 0 ]; do
-    case $1 in --out) out=$2 ;; --append) append=$2 ;; --initrd) initrd=$2 ;; esac
+    case $1 in --out) out=$2 ;; --append) append=$2 ;; --initrd) initrd=$2 ;; --) shift && break ;; esac
     shift
 done
 cp "$here/streams/${out##*/}" "$out/results.log"
 cp "$here/streams/console" "$out/console.log"
 echo "exit 0" >"$out/qemu.status"
-echo "qemu-system-x86_64 $append" >"$out/qemu.cmd"
+echo "qemu-system-x86_64 $append $*" >"$out/qemu.cmd"
 grep -q 'TRAILER!!!' "$initrd"
 """
 
@@ -81,6 +81,9 @@ class Run(unittest.TestCase):
         first = document["arms"][0]
         self.assertEqual(first["runs"][0]["sections"]["run"]["before"]["vmstat/zswpout"], 7)
         self.assertIn("null_blk.completion_nsec=80000", first["runs"][0]["qemu_command"])
+        for number, entry in enumerate(first["runs"], 1):  # each run can be had again, instruction for instruction
+            self.assertIn(f" -seed {number}", entry["qemu_command"])
+            self.assertIn(",clock=vm", entry["qemu_command"])
         self.assertEqual(len(first["image"]["image-sha256"]), 64)
         self.assertEqual([p.name for p in self.out.iterdir()], [final.name])
 
