@@ -70,7 +70,8 @@ tracking() {
 	done
 }
 
-# Leaves things as they were: called at every exit, does something after a failure only.
+# Leaves things as they were: called at every exit, does something after a failure only. Each step is tried whatever
+# became of the one before it, and the status is that of the failure.
 restore() {
 	local status=$?
 	if [ -n "${started:-}" ]; then
